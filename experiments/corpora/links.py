@@ -46,7 +46,9 @@ def articles(source: str, limit: int | None = None) -> tuple[wikispeedia.Article
 def per_query(
     truth: Judged, scores: np.ndarray | Callable, grades: scipy.sparse.csr_matrix | None = None
 ) -> dict[str, np.ndarray]:
-    """Rank loss, average precision and P@10 of every query; NDCG@10 where right answers have grades.
+    """Rank loss, with ties as errors and as half an error, average precision and P@10 of every query.
+
+    Where right answers have grades, NDCG@10 too.
 
     Args:
       truth: What is right.
@@ -56,7 +58,7 @@ def per_query(
     score = scores if callable(scores) else scores.__getitem__
     sizes = truth.queries[-1] + 1, truth.relevant.shape[1]
     sides = [Vectors(np.zeros((size, 1), np.float32)) for size in sizes]  # of no account beside the scores
-    values = ranking.per_query(*sides, truth, similarity=lambda *_: score)
+    values = ranking.per_query(*sides, truth, similarity=lambda *_: score, half_ties=True)
     if grades is not None:
         values["ndcg@10"] = np.concatenate([metrics.ndcg(score([row]), grades[[row]].toarray(), k=10)
                                             for row in range(truth.queries.size)])
@@ -100,6 +102,26 @@ class Part:
         truth = Judged(*(field[rows] for field in self.truth))
         return replace(self, truth=truth, queries=self.queries[rows], exact=self.exact[rows],
                        grades=None if self.grades is None else self.grades[rows])
+
+
+ALIKE = 0.05
+"""How far two MAPs may be apart, as a share of the larger one, to be called similar: 003's similar ones are .6 % apart,
+and query expansion gains it 1 %."""
+
+
+def barely_better(rows) -> tuple[bool, str]:
+    """Whether query expansion gains less than `ALIKE` of TFIDF's MAP; 003 has 1.2 % (keywords), .3 % and nothing.
+
+    Development queries choose from how many documents a query is expanded; from none it is TFIDF, and how far the best
+    expansion is from that on them is said.
+    """
+    plain, expanded = (rows[row]["metrics"]["map"]["mean"] for row in ("tfidf", "qe"))
+    text = f"{expanded / plain - 1:+.1%}, with {rows['qe']['config']['E']} documents"
+    points = sorted(rows["qe"].get("curve", ()), key=lambda point: point["map"])
+    tried = {bool(point["E"]): point["map"] for point in points}  # the last of each kind is its best
+    if len(tried) > 1:
+        text += f"; {tried[True] / tried[False] - 1:+.1%} at best with some, on development queries"
+    return expanded <= (1 + ALIKE) * plain, text
 
 
 def mixtures(table: kit.Table, pairs: Sequence[tuple[Callable, Callable]], weights: Sequence[float], *, by: str,

@@ -78,6 +78,7 @@ _TABLES = {
     "bai2010_links/table1": "Wikispeedia: links split at random",
     "bai2010_links/table3": "Wikispeedia: documents split, links inside each part",
     "bai2010_links/training-links": "Wikispeedia: some of the training links",
+    "bai2010_links/dice": "Wikispeedia: words that stand beside words and 2-grams, by DICE (003 Tables 7 and 8)",
     "bai2010_links/mdn": "MDN: English pages and their links",
     "bai2010_links/cacm": "CACM: articles and their citations",
     **report_scale.TABLES,
@@ -326,6 +327,7 @@ def _section(
     tested = {path: record for path, record in rows.items() if record["metrics"]}
     if tested:
         text += report_tables.main(paper, tested, codes) + report_tables.best_set(tested, results)
+        text += report_tables.half_ties(paper, tested)
         text += report_terms.extensions(tested)
     if measured:
         text += ("\n" if tested else "") + report_tables.speed(measured)
@@ -337,6 +339,7 @@ def _section(
                "-training": ("Training curves", report_curves.training(title, tested, paper)),
                "-seconds": ("Dev score against seconds", report_curves.seconds(title, tested, paper)),
                "-roc": ("ROC curves at low false-positive rates", report_curves.roc(title, tested, paper, results)),
+               "-queries": ("Average precision, query by query", report_curves.queries(title, tested, paper, results)),
                "-terms": ("Weights of terms", report_terms.weights(title, tested)),
                "-cost": ("Seconds against work", report_scale.figure(title, measured))}  # fmt: skip
     return text, {suffix: (what, figure) for suffix, (what, figure) in figures.items() if figure is not None}

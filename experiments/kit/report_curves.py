@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from experiments.kit import judge, papers, report_tables
 from jaxsim.pictures import figures
 
@@ -17,6 +19,11 @@ _SIZES = {"k": ("", "dimension", "dimension k"), "pairs": ("-pairs", "training p
           "tokens": ("-tokens", "training text", "tokens of training text"),
           "words": ("-words", "words read", "words that a network read")}  # fmt: skip
 """What a curve may go along: suffix of the figure's file, name, label of the axis."""
+
+_BESIDE = {"003 Table 1": ("tfidf", "lsa"), "003 Table 2": ("tfidf", "lsi+tfidf")}
+"""The rows that the best row of SSI stands beside, query by query: 003 Figure 1 has TFIDF and LSI."""
+_DOTS = 1000
+"""Queries of a scatter plot, at most: a file of all would be large, and its dots would hide each other."""
 
 Figures = dict[str, tuple[str, bytes | None]]
 
@@ -76,6 +83,41 @@ def roc(title: str, rows: Mapping[str, dict[str, Any]], paper: str, results: Pat
     if not series:
         return None
     return figures.panels([figures.Panel(series, "false-positive rate", "true-positive rate")], title=title)
+
+
+def queries(title: str, rows: Mapping[str, dict[str, Any]], paper: str, results: Path) -> bytes | None:
+    """Average precision of each test query, of a table's best row of SSI against TFIDF and LSI (003 Figure 1).
+
+    Args:
+      title: of the table.
+      rows: records by path.
+      paper: the printed table; only `003 Table 1` and `003 Table 2` have the figure. Of its rows that are called SSI,
+        the one with the highest MAP of ours is drawn.
+      results: root of the records.
+
+    Returns:
+      The SVG file, of every n-th query where there are more than 1,000; None where a row or its values are missing.
+
+    Example:
+      >>> queries("empty", {}, "003 Table 1", Path("."))
+    """
+    records = {record["row"]: record for record in rows.values() if "map" in record["metrics"]}
+    printed = papers.TABLES[paper].rows if paper in _BESIDE else ()
+    learned = [row.row for row in printed if row.label.startswith("SSI") and row.row in records]
+    if not learned:
+        return None
+    best = max(learned, key=lambda row: records[row]["metrics"]["map"]["mean"])
+    panels, upward = [], judge.per_query(records[best], "map", results)
+    for row in _BESIDE[paper]:
+        along = judge.per_query(records[row], "map", results) if row in records else None
+        if along is None or upward is None or along.shape != upward.shape:
+            continue
+        step = -(-along.size // _DOTS)
+        share, level = np.mean(upward > along), np.mean(upward == along)
+        points = list(zip(along[::step].tolist(), upward[::step].tolist(), strict=True))
+        label = f"{row}: {best} is above for {share:.0%}, level for {level:.0%}"
+        panels.append(figures.Panel({"queries": points}, label, best))
+    return figures.scatter(panels, title=f"{title}\naverage precision of test queries") if panels else None
 
 
 def _drawn(title: str, rows: Mapping[str, dict[str, Any]], paper: str, size: str, label: str, metric: str

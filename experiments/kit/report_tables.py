@@ -19,7 +19,7 @@ _USUAL = (
 _MAIN = ("method", "paper", "ours (mean ± sd, seeds)", "difference", "notes")
 _SPEED = ("row", "what", "value", "ratio", "against", "note")
 _PRINCIPAL = ("mrr", "map", "auc", "ndcg@10", "accuracy")
-_LOWER = ("rank_loss", "perplexity")
+_LOWER = ("rank_loss", "rank_loss@half", "perplexity")
 DASH = "—"
 
 Rows = Mapping[str, Mapping[str, Any]]
@@ -217,6 +217,16 @@ def naive(paper: str, rows: Rows) -> str:
         if "metrics_naive" in record
     ]
     return "\n" + "".join(lines) if lines else ""
+
+
+def half_ties(paper: str, rows: Rows) -> str:
+    """The rank loss with ties as half an error, of the records that have it, where the table does not show it."""
+    key = "rank_loss@half"
+    if key in metric_keys(paper, rows):
+        return ""
+    cells = [f"{record['row']} {_values(record['metrics'], [key])}" for _, record in ordered(rows, paper)
+             if key in record["metrics"]]  # fmt: skip
+    return f"\nRank loss with ties as half an error, of newer records: {', '.join(cells)}.\n" if cells else ""
 
 
 def by_group(rows: Rows, paper: str) -> str:

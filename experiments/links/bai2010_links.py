@@ -7,11 +7,12 @@ a wrong document by the margin ranking loss: W = UᵀV + b·I, UᵀU + b·I, a d
 `table1` splits the links (65 / 5 / 30%; links of earlier parts are left out of the ranked lists), `table3` the
 documents (60 / 10 / 30%, near-duplicates together, only links inside a part). `table4` varies the dimension and
 `table2` has all words; both are split as `table1`. With all words in the low-rank part 003 prints UᵀU + I of 50
-dimensions alone; `ssi-all` is UᵀV + I of 100, as the rows beside it. `training-links`: some rows of `table1`, trained
-on 5,000, 20,000 and all training links. `mdn` and `cacm`: the main rows of `table1` on MDN's English pages and on
-citations. Settings are chosen by dev MAP: b and the learning rate of the low-rank and the diagonal W one step at a
-time, until neither neighbour of either is better. 003 chooses rates, LSI's share and query expansion by training loss
-instead.
+dimensions alone; `ssi-all` is UᵀV + I of 100, as the rows beside it. `dice` has the words that correlated feature
+hashing puts in the place of the words and 2-grams of the paper's Tables 7 and 8. `training-links`: some rows of
+`table1`, trained on 5,000, 20,000 and all training links. `mdn` and `cacm`: the main rows of `table1` on MDN's English
+pages and on citations. Settings are chosen by dev MAP: b and the learning rate of the low-rank and the diagonal W one
+step at a time, until neither neighbour of either is better. 003 chooses rates, LSI's share and query expansion by
+training loss instead.
 
 Where links are split, each is dealt on its own, without regard to its reverse: 14.1% of Wikispeedia's test links and
 23.6% of MDN's have theirs in training. CACM alone has both ways in one part. Of MDN's test links 7.7% lead to a page to
@@ -42,7 +43,7 @@ import scipy.sparse
 
 from experiments import kit
 from experiments.corpora import links as corpora
-from experiments.corpora.links import MAX_TERMS
+from experiments.corpora.links import ALIKE, MAX_TERMS, barely_better
 from jaxsim import sparse, text
 from jaxsim.data import links as linked
 from jaxsim.data import splits
@@ -168,6 +169,7 @@ DIFFERS = {
 }
 DIFFERS |= {"table2": DIFFERS["table1"] + "; all words of two training documents or more, not 2.5 million words",
             "table4": DIFFERS["table1"],
+            "dice": DIFFERS["table1"] + "; words and 2-grams that are in no two articles have none beside them",
             "training-links": DIFFERS["table1"] + "; trained on some of the training links, none of which is in a "
             "list"}
 
@@ -273,7 +275,7 @@ def load(name: str, settings: Settings) -> kit.Data:
     else:
         places, links = dict.fromkeys(corpora.BY_LINKS, np.arange(rows.size)), split_links(name, every, ids)
     vocabulary = text.Vocabulary.build([tokens[row] for row in places["train"]], drop_top=0, min_df=2,
-                                       max_terms=10**9 if name == "table2" else settings.num_terms)
+                                       max_terms=10**9 if name in ("table2", "dice") else settings.num_terms)
     counts = text.counts(tokens, vocabulary)
     titles = text.counts([text.words(articles.titles[row]) for row in rows], vocabulary)
 
@@ -941,6 +943,39 @@ def cfh(*features):
     return row
 
 
+EXAMPLES = {  # of the paper's Tables 7 and 8
+    "words": ("riemannian", "crustacean", "gurkha", "carotid", "noam", "daggers", "batgirl", "blasphemy",
+              "daimlerchrysler"),
+    "2-grams": ("pearl harbor", "star trek", "minor leagues", "grateful dead", "james brown", "middle east",
+                "black holes"),
+}
+
+
+def examples(kind: str):
+    """Beside each word, or 2-gram, of the paper: the five of the F most frequent words with the largest DICE.
+
+    A word is not said to stand beside itself. A line of the record is a word, how many articles it is in, and the five.
+    Nothing is chosen.
+    """
+    def row(table: kit.Table) -> kit.Row:
+        number, tokens = table.settings.tops["30k"], table.data.tokens
+        frequent = text.Vocabulary.build(tokens, drop_top=0, max_terms=number, min_df=2)
+        grams = tokens if kind == "words" else bigrams(tokens)
+        wanted = EXAMPLES[kind]
+        features = text.counts(grams, text.Vocabulary(wanted, np.zeros(len(wanted), np.int64), len(tokens)))
+        closest = correlated.dice(features, text.counts(tokens, frequent), k=6)  # itself may be one
+        lines = []
+        for place, gram in enumerate(wanted):
+            own, articles = closest[[place]], features[:, [place]].nnz
+            order = own.indices[np.lexsort((own.indices, -own.data))]  # of equal ones the more frequent word first
+            named = [f"{frequent.terms[at]} {own[0, at]:.2f}" for at in order if frequent.terms[at] != gram]
+            lines.append({"name": gram, "value": articles, "unit": "articles",
+                          **({"note": ", ".join(named[:5])} if articles > 1 else {})})
+        return kit.Row({"F": number, "k": 5}, measurements=lines)
+
+    return row
+
+
 def sizes(table: kit.Table) -> list[int]:
     """Numbers of training links: the preset's below all, and all."""
     every = len(table.data.links)
@@ -1067,6 +1102,7 @@ MAIN = {row: ROWS[row] for row in ("tfidf", "lsa", "lsi+tfidf", "popularity", "s
 # Without `popularity`, since no training link leads to a test document.
 TABLE_3 = {**{row: ROWS[row] for row in ROWS if row != "popularity"}, "ssi-asym-links": partitioned_links}
 ROWS_OF = {"table1": TABLE_1, "table3": TABLE_3, "table4": DIMENSIONS, "table2": ALL_WORDS, "training-links": CURVES,
+           "dice": {kind: examples(kind) for kind in EXAMPLES},
            "mdn": MAIN, "cacm": MAIN | {"ssi-asym-sgd": TABLE_1["ssi-asym-sgd"]}}
 DATA = ("num_terms", "limit")
 TRAINED = ("k", "triples", "max_iter", "patience", "validated", "seeds")
@@ -1091,6 +1127,7 @@ READS = {  # row -> settings that its record depends on
     **{f"ssi-top-{name}": (*DATA, *TRAINED, "tops") for name in ("10k", "30k", "60k", "100k")},
     **dict.fromkeys(("two-seeds", "cfh-1"), (*DATA, *TRAINED, "tops")),
     **dict.fromkeys(("cfh-2", "cfh-1+2"), (*DATA, *TRAINED, "tops", "bigrams")),
+    **dict.fromkeys(EXAMPLES, (*DATA, "tops")),
     **{row: HASHED for row in ALL_WORDS if row.startswith("hash-")},
 }
 OF_SIZES = {row: (*reads, "sizes") for row, reads in READS.items()}
@@ -1161,29 +1198,10 @@ WHY = {
 }
 
 
-ALIKE = 0.05
-"""How far two MAPs may be apart, as a share of the larger one, to be called similar; the paper's are .6 % apart."""
-
-
 def alike(rows) -> tuple[bool, str]:
     """Whether the MAP of `ssi-asym-links` and `ssi-asym` are similar: within `ALIKE` of each other."""
     links, both = (rows[row]["metrics"]["map"]["mean"] for row in ("ssi-asym-links", "ssi-asym"))
     return abs(links - both) <= ALIKE * max(links, both), f"{abs(links - both) / max(links, both):.1%} apart"
-
-
-def barely_better(rows) -> tuple[bool, str]:
-    """Whether query expansion gains less than `ALIKE` of TFIDF's MAP; .3 % and nothing in the paper.
-
-    Development queries choose from how many documents a query is expanded; from none it is TFIDF, and how far the best
-    expansion is from that on them is said.
-    """
-    plain, expanded = (rows[row]["metrics"]["map"]["mean"] for row in ("tfidf", "qe"))
-    text = f"{expanded / plain - 1:+.1%}, with {rows['qe']['config']['E']} documents"
-    points = sorted(rows["qe"].get("curve", ()), key=lambda point: point["map"])
-    tried = {bool(point["E"]): point["map"] for point in points}  # the last of each kind is its best
-    if len(tried) > 1:
-        text += f"; {tried[True] / tried[False] - 1:+.1%} at best with some, on development queries"
-    return expanded <= (1 + ALIKE) * plain, text
 
 
 def invariant(rows) -> tuple[bool, str]:

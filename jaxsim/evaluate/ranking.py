@@ -17,6 +17,8 @@ from jaxsim.evaluate import retrieval
 from jaxsim.sparse import Vectors, take
 
 METRICS = ("rank_loss", "map", "p@10")
+HALF_TIES = "rank_loss@half"
+"""What the rank loss is called in which a tie is half an error."""
 _BLOCK = 256
 
 
@@ -71,7 +73,7 @@ def _pattern(parts, shape, argument: str) -> scipy.sparse.csr_matrix:
 
 
 def per_query(
-    left: Vectors, right: Vectors, truth: Judged, *, similarity: Callable = retrieval.dot
+    left: Vectors, right: Vectors, truth: Judged, *, similarity: Callable = retrieval.dot, half_ties: bool = False
 ) -> dict[str, np.ndarray]:
     """Scores of every query, by inner products unless another similarity is given.
 
@@ -81,10 +83,14 @@ def per_query(
       truth: what is right.
       similarity: function of the `Vectors` of ``truth.queries`` and those of all documents that returns a block scorer,
         as for `retrieval.top_k`.
+      half_ties: whether the rank loss with ties as half an error is measured too. One less it is each query's AUC. It
+        tells a method that orders documents wrongly from one that gives many of them the same score: TFIDF of short
+        queries, say, scores all documents 0 that have no word of the query.
 
     Returns:
       ``rank_loss`` (the exact share of pairs of a relevant and another document that are misordered or tied; 0 for a
-      query that has no other), ``map`` (average precision) and ``p@10``, ties to the lower row; each ``[n]`` float64.
+      query that has no other), ``map`` (average precision) and ``p@10``, ties to the lower row; with ``half_ties`` also
+      ``rank_loss@half`` (the share that is misordered, and half of that which is tied); each ``[n]`` float64.
 
     Raises:
       ValueError: for vectors of other sizes than ``truth``, or values that are not finite.
@@ -94,12 +100,16 @@ def per_query(
       >>> {name: value.round(2).tolist() for name, value in
       ...  per_query(documents, documents, judged([[0, 2]], (3, 3), left_out=[[[0, 0]]])).items()}
       {'rank_loss': [1.0], 'map': [0.5], 'p@10': [0.1]}
+      >>> flat = Vectors(np.ones((3, 1)))
+      >>> losses = per_query(flat, flat, judged([[0, 2]], (3, 3)), half_ties=True)
+      >>> losses["rank_loss"].tolist(), losses["rank_loss@half"].tolist()
+      ([1.0], [0.5])
     """
     checks.expect(right.num_docs == truth.relevant.shape[1], "right", f"{truth.relevant.shape[1]} documents",
                   right.num_docs)
     checks.expect(left.num_docs > truth.queries[-1], "left", f"more than {truth.queries[-1]} queries", left.num_docs)
     score = similarity(take(left, truth.queries), right)
-    result: dict[str, list] = {name: [] for name in METRICS}
+    result: dict[str, list] = {name: [] for name in (*METRICS, *[HALF_TIES] * half_ties)}
     for start in range(0, truth.queries.size, _BLOCK):
         rows = np.arange(start, min(start + _BLOCK, truth.queries.size))
         # One shape for all blocks: the last query is repeated at the end.
@@ -108,8 +118,8 @@ def per_query(
         checks.expect(bool(np.isfinite(scores).all()), "left, right", "vectors of finite scores", "NaN or infinity")
         labels, out = truth.relevant[rows].toarray() == 1, truth.left_out[rows].toarray() == 1
         for one in map(_of_list, scores, labels, out):
-            for name, value in one.items():
-                result[name].append(value)
+            for name, values in result.items():
+                values.append(one[name])
     return {name: np.asarray(values, np.float64) for name, values in result.items()}
 
 
@@ -124,11 +134,15 @@ def _of_list(scores: np.ndarray, labels: np.ndarray, out: np.ndarray) -> dict[st
         before[place] += np.count_nonzero(scores[rest[rest < mine[place]]] == scores[mine[place]])
     number = np.arange(1, mine.size + 1)
     ranks = number + before
-    return {"rank_loss": float(np.mean(1 - below / others.size)) if others.size else 0.0,
+    errors, half = (float(np.mean(1 - right / others.size)) if others.size else 0.0
+                    for right in (below, (below + up_to) / 2))
+    return {"rank_loss": errors, HALF_TIES: half,
             "map": float(np.mean(number / ranks)), "p@10": float(np.count_nonzero(ranks <= 10) / 10)}
 
 
-def scores(left: Vectors, right: Vectors, truth: Judged, *, similarity: Callable = retrieval.dot) -> dict[str, float]:
+def scores(
+    left: Vectors, right: Vectors, truth: Judged, *, similarity: Callable = retrieval.dot, half_ties: bool = False
+) -> dict[str, float]:
     """Means of `per_query`.
 
     Args:
@@ -136,9 +150,10 @@ def scores(left: Vectors, right: Vectors, truth: Judged, *, similarity: Callable
       right: documents.
       truth: what is right.
       similarity: as for `per_query`.
+      half_ties: as for `per_query`.
 
     Returns:
-      ``{"rank_loss": …, "map": …, "p@10": …}``.
+      ``{"rank_loss": …, "map": …, "p@10": …}``, with ``half_ties`` also ``rank_loss@half``.
     """
-    result = per_query(left, right, truth, similarity=similarity)
+    result = per_query(left, right, truth, similarity=similarity, half_ties=half_ties)
     return {name: float(values.mean()) for name, values in result.items()}

@@ -139,6 +139,43 @@ def panels(axes: Sequence[Panel], *, title: str, columns: int | None = None) -> 
         return _saved(figure, [*drawn, ticks] if any(ticks) else drawn)
 
 
+def scatter(axes: Sequence[Panel], *, title: str) -> bytes:
+    """Draws several pairs of square axes side by side, a dot a point, from 0 to 1, with the diagonal.
+
+    Args:
+      axes: at least one `Panel`; all its points are drawn alike, and its names are not shown.
+      title: above them.
+
+    Returns:
+      The SVG file.
+
+    Raises:
+      ValueError: if there is nothing to draw.
+
+    Example:
+      >>> panel = Panel({"queries": [(0.5, 0.75), (1.0, 0.5)]}, "TFIDF", "SSI")
+      >>> digest(scatter([panel], title="average precision")) is not None
+      True
+    """
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    expect(any(panel.series for panel in axes), "axes", "at least one panel with points", "none")
+    drawn = [title, [[*panel[1:3], _rounded(panel.series)] for panel in axes]]
+    with matplotlib.rc_context({**_SETTINGS, "text.parse_math": False}):
+        figure = Figure(figsize=(0.6 + 3.6 * len(axes), 4.2), layout="constrained")
+        for place, (xlabel, ylabel, series) in enumerate(drawn[1], start=1):
+            one = figure.add_subplot(1, len(axes), place, aspect="equal")
+            one.plot([0, 1], [0, 1], color=_INK, linewidth=1.0, linestyle=":")
+            for _, points in series:
+                one.plot(*zip(*points, strict=True), linestyle="", marker="o", markersize=2.5, alpha=0.4,
+                         markeredgewidth=0, color=_COLOURS[0])
+            one.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
+            _frame(one, xlabel, ylabel)
+        figure.suptitle(title, color=_INK, fontsize=_SETTINGS["axes.titlesize"])
+        return _saved(figure, drawn)
+
+
 def matrix(values, rows: Sequence[str], columns: Sequence[str], *, title: str) -> bytes:
     """Draws a matrix of numbers around 0: blue above, orange below, with the numbers where there is room.
 

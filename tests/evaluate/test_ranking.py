@@ -29,7 +29,7 @@ def expected(scores):
     """Loops: lists without what is left out; pairs counted one by one."""
     out = {tuple(pair) for part in OUT for pair in part.tolist()}
     links = {tuple(pair) for pair in LINKS.tolist()}
-    result = {name: [] for name in ranking.METRICS}
+    result = {name: [] for name in (*ranking.METRICS, "rank_loss@half")}
     for query in sorted({a for a, _ in links}):
         listed = [d for d in range(N) if (query, d) not in out]
         labels = [int((query, d) in links) for d in listed]
@@ -37,6 +37,7 @@ def expected(scores):
         better = [v for v, label in zip(values, labels, strict=True) if label]
         worse = [v for v, label in zip(values, labels, strict=True) if not label]
         result["rank_loss"].append(np.mean([a <= b for a in better for b in worse]))
+        result["rank_loss@half"].append(np.mean([(a < b) + (a == b) / 2 for a in better for b in worse]))
         result["map"].append(reference.average_precision(values, labels))
         result["p@10"].append(reference.precision_at(values, labels, 10))
     return result
@@ -48,7 +49,8 @@ def test_scores_of_dense_and_sparse_parts_match_the_loops(rng, monkeypatch):
     assert truth.queries.tolist() == [0, 2, 8]
     for _ in range(5):
         left, right = both_parts(rng), both_parts(rng)
-        result = ranking.per_query(vectors(left), vectors(right), truth)
+        result = ranking.per_query(vectors(left), vectors(right), truth, half_ties=True)
+        assert result["rank_loss@half"].dtype == np.float64 and (result["rank_loss@half"] < result["rank_loss"]).any()
         for name, values in expected(left[0] @ right[0].T + left[1] @ right[1].T).items():
             np.testing.assert_allclose(result[name], values, atol=1e-12)
 
@@ -56,14 +58,25 @@ def test_scores_of_dense_and_sparse_parts_match_the_loops(rng, monkeypatch):
 def test_a_query_without_other_documents_loses_nothing_and_one_without_links_is_none():
     truth = ranking.judged([[1, 0], [1, 2]], (3, 3), left_out=[[[1, 1]]])
     documents = Vectors(np.ones((3, 1)))
-    result = ranking.per_query(documents, documents, truth)
-    assert result["rank_loss"].tolist() == [0.0] and result["map"].tolist() == [1.0]
+    result = ranking.per_query(documents, documents, truth, half_ties=True)
+    assert result["rank_loss"].tolist() == result["rank_loss@half"].tolist() == [0.0]
+    assert result["map"].tolist() == [1.0]
 
 
-def test_equal_scores_everywhere_are_all_wrong():
+def test_equal_scores_everywhere_are_all_wrong_or_half():
     truth = ranking.judged([[0, 1]], (1, 4), left_out=[[[0, 0]]])
-    result = ranking.scores(Vectors(np.zeros((1, 1))), Vectors(np.zeros((4, 1))), truth)
+    sides = Vectors(np.zeros((1, 1))), Vectors(np.zeros((4, 1)))
+    result = ranking.scores(*sides, truth)
     assert result["rank_loss"] == 1.0 and result["map"] == 1.0  # of equal scores the lowest row comes first
+    assert ranking.scores(*sides, truth, half_ties=True) == {**result, "rank_loss@half": 0.5}
+
+
+def test_the_rank_loss_with_half_ties_is_one_less_the_auc(rng):
+    scores, labels = rng.integers(0, 4, (5, 30)).astype(float), rng.random((5, 30)) < 0.3
+    truth = ranking.judged(np.argwhere(labels), labels.shape)
+    losses = ranking.per_query(Vectors(scores), Vectors(np.eye(30)), truth, half_ties=True)["rank_loss@half"]
+    expected = [1 - reference.auc(row, label.astype(int)) for row, label in zip(scores, labels, strict=True)]
+    np.testing.assert_allclose(losses, expected, atol=1e-12)
 
 
 @pytest.mark.parametrize(("call", "message"), [

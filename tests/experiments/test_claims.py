@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from experiments.ads import yih2011_ads
-from experiments.links import bai2010_clicks, bai2010_cross_language, bai2010_links
+from experiments.corpora import links
+from experiments.links import bai2010_clicks, bai2010_cross_language
 from experiments.mates import yih2011
 from experiments.reuters import yih2010_reuters
 
@@ -38,9 +39,9 @@ def test_test_pairs_decide_where_every_row_has_them():
 
 
 @pytest.mark.parametrize(("function", "metric", "one", "other", "holds"), [
-    (bai2010_links.barely_better, "map", ("tfidf", 0.2), ("qe", 0.209), True),
-    (bai2010_links.barely_better, "map", ("tfidf", 0.2), ("qe", 0.1), True),
-    (bai2010_links.barely_better, "map", ("tfidf", 0.2), ("qe", 0.211), False),
+    (links.barely_better, "map", ("tfidf", 0.2), ("qe", 0.209), True),
+    (links.barely_better, "map", ("tfidf", 0.2), ("qe", 0.1), True),
+    (links.barely_better, "map", ("tfidf", 0.2), ("qe", 0.211), False),
     (bai2010_clicks.alike, "rank_loss", ("ssi-hash-10m", 0.26), ("ssi-asym-10k", 0.25), True),
     (bai2010_clicks.alike, "rank_loss", ("ssi-hash-10m", 0.25), ("ssi-asym-10k", 0.27), False),
 ])  # fmt: skip

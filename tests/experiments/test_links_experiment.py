@@ -142,7 +142,8 @@ def test_scores_with_products_kept_are_the_plain_ones(table, data, kind, rng):
     diagonal = {"identity": jnp.full(whole.df.size, 3.0, jnp.float32), "without": None}.get(
         kind, jnp.asarray(rng.random(whole.df.size), jnp.float32))
     params = bilinear.sides(*([None, None] if kind == "only diagonal" else weights), diagonal)
-    plain = ranking.scores(*(bilinear.encode(side, whole.tfidf, low_rank=whole.cut) for side in params), truth)
+    sides = [bilinear.encode(side, whole.tfidf, low_rank=whole.cut) for side in params]
+    plain = ranking.scores(*sides, truth, half_ties=True)
     for _ in range(2):  # the products are made once
         assert script.dev(made, script.bilinear_model(made, params)) == pytest.approx(plain, abs=1e-6)
 
@@ -284,12 +285,35 @@ def test_the_claims_name_rows_of_their_tables():
         assert claim.holds or (difference < 0 if claim.lower else difference > 0), claim.id
 
 
+def test_words_stand_beside_those_that_share_most_articles_with_them(table, data, monkeypatch):
+    made = table("dice", data)
+    sets = [set(words) for words in made.data.tokens]
+    known = sorted({word for words in sets for word in words})
+    texts = [f" {' '.join(words)} " for words in made.data.tokens]
+    word = next(word for word in known if sum(word in words for words in sets) > 2)
+    gram = next(gram for gram in script.bigrams(made.data.tokens)[0] if sum(f" {gram} " in text for text in texts) > 1)
+    monkeypatch.setattr(script, "EXAMPLES", {"words": (word, "nowhere"), "2-grams": (gram,)})
+    for kind, inside in (("words", [word in words for words in sets]),
+                         ("2-grams", [f" {gram} " in text for text in texts])):
+        lines = records.read(made.fill(kind, script.TABLES["dice"].rows[kind]))["measurements"]
+        assert [line["name"] for line in lines] == list(script.EXAMPLES[kind])
+        assert lines[0]["value"] == sum(inside) > 1 and lines[0]["unit"] == "articles"
+        named = [word.split() for word in lines[0]["note"].split(", ")]
+        dice = {other: 2 * sum(a and other in b for a, b in zip(inside, sets, strict=True))
+                / (sum(inside) + sum(other in b for b in sets)) for other in known if other != word or kind != "words"}
+        best = sorted(dice.values())[:-6:-1]
+        assert [float(value) for _, value in named] == pytest.approx(best, abs=0.006)
+        assert [dice[other] for other, _ in named] == pytest.approx(best)
+    lines = records.read(made.path("words"))["measurements"]
+    assert lines[1] == {"name": "nowhere", "value": 0, "unit": "articles"}
+
+
 def test_scores_by_a_function_of_rows_are_those_of_the_matrix(table, data):
     made = table("table1", data)
     matrix, truth = made.data.exact("test"), made.data.truth["test"]
     by_function = corpora.per_query(truth, lambda rows: matrix[rows])
     vectors = Vectors(sparse=made.data.parts["test"].tfidf)
-    plain = ranking.per_query(vectors, vectors, truth)
+    plain = ranking.per_query(vectors, vectors, truth, half_ties=True)
     for name, values in corpora.per_query(truth, matrix).items():
         np.testing.assert_array_equal(values, by_function[name])
         np.testing.assert_allclose(values, plain[name], atol=1e-12)

@@ -111,7 +111,7 @@ def test_losses_and_missed_limits_stand_on_the_first_screen(place):
     assert "| 0.80 | project | SciPy CSR | speed, one-core |" in first
     assert "Faster in 1 other comparisons, by 2.00 to 2 times." in first
     assert "1 of 2 hold; missed: speed, one-core, project: seconds 0.0612, at most 0.05." in first
-    assert "| 003: " in first and "0 of 75" in first and "Table 1: cplsa, jplsa" not in first
+    assert "| 003: " in first and "0 of 76" in first and "Table 1: cplsa, jplsa" not in first
     assert "000: Learning" in first and "Table 1: all 6" in first and "pilsa" in first
     assert "No script states a claim yet." in first
 
@@ -323,6 +323,45 @@ def test_roc_curves_are_those_beside_the_records(place):
     panel = figures.Panel({"tfidf": [(0.0, 0.0), (0.1, 0.5), (0.2, 0.75)]}, "false-positive rate", "true-positive rate")
     title = "ads: English–Spanish documentation, all sources"
     assert figures.same(drawn, figures.panels([panel], title=title))
+
+
+def test_queries_are_drawn_of_the_best_row_of_ssi(place):
+    values = {"tfidf": [0.0, 0.5, 1.0], "lsa": [0.25, 0.5, 0.75], "ssi-sym": [0.5, 0.5, 0.5],
+              "ssi-asym": [1.0, 0.5, 0.75], "ssi-asym-d": [1.0, 1.0, 1.0]}  # the last is no row of the paper
+    for row, map_ in values.items():
+        records.write(made_up(experiment="links", paper="003 Table 1", row=row, curve=[], seeds=[],
+                              metrics={"map": float(np.mean(map_))}), place[0], per_query={"map": np.array(map_)})
+    drawn = {path.name: path.read_bytes() for path in generate(*place)}["links-en-es-queries.svg"]
+    best = list(values["ssi-asym"])
+    expected = [figures.Panel({"queries": list(zip(values[row], best, strict=True))},
+                              f"{row}: ssi-asym is above for 33%, level for {level}%", "ssi-asym")
+                for row, level in (("tfidf", 33), ("lsa", 67))]
+    title = "links: English–Spanish documentation, all sources\naverage precision of test queries"
+    assert figures.same(drawn, figures.scatter(expected, title=title))
+    page = (place[2].parent / "results" / "links.md").read_text()
+    assert "![Average precision, query by query: links, en-es](../figures/links-en-es-queries.svg)" in page
+    with pytest.raises(ValueError, match="axes: expected at least one panel with points"):
+        figures.scatter([], title="empty")
+
+
+def test_a_scatter_plot_of_many_queries_has_some_of_them(place):
+    for row in ("tfidf", "ssi-asym"):
+        records.write(made_up(experiment="links", paper="003 Table 1", row=row, curve=[], seeds=[],
+                              metrics={"map": 0.5}), place[0], per_query={"map": np.full(1001, 0.5)})
+    drawn = {path.name: path.read_bytes() for path in generate(*place)}["links-en-es-queries.svg"]
+    assert 400 < drawn.count(b"<use") < 600
+
+
+def test_half_ties_stand_below_a_table_that_does_not_show_them(place):
+    given = {"experiment": "links", "curve": [], "seeds": []}
+    for row, half in (("tfidf", {"rank_loss@half": 0.25}), ("ssi-asym", {})):
+        for paper in ("003 Table 1", "none"):
+            records.write(made_up(**given, paper=paper, table=paper[-1], row=row,
+                                  metrics={"map": 0.5, "rank_loss": 0.5, **half}), place[0])
+    generate(*place)
+    page = (place[2].parent / "results" / "links.md").read_text()
+    assert page.count("\nRank loss with ties as half an error, of newer records: tfidf .2500.\n") == 1
+    assert "Each cell: MAP / rank_loss / rank_loss@half." in page and "| .5000 / .5000 / — |" in page
 
 
 def test_check_lists_what_differs(place):

@@ -98,6 +98,36 @@ def test_rows_of_the_queries_become_records(keywords, table):
     assert results["lsi+tfidf"]["config"]["alpha"] in made.settings.shares
 
 
+def test_queries_are_expanded_by_retrieved_documents_without_their_own_article(keywords, table):
+    made = table(bai2010_queries, "k10")
+    test, documents = made.data.parts["test"], sparse.to_scipy(made.data.right).toarray()
+    best, known = bai2010_queries.retrieved(test, 5)
+    for row, query in enumerate(test.truth.queries.tolist()):
+        scores = np.where(np.arange(N) == query, 0, test.exact[row])
+        assert best[row].tolist() == sorted(range(N), key=lambda at: (-scores[at], at))[:5]
+        assert known[row].tolist() == (scores[best[row]] > 0).tolist()
+    record = records.read(made.fill("qe", bai2010_queries.ROWS["qe"]))
+    scores = {(point["E"], point["beta"]): point["map"] for point in record["curve"]}
+    assert record["dev"]["map"] == max(scores.values()) >= scores[0, 0.0]
+    E, beta = record["config"]["E"], record["config"]["beta"]
+    best, known = bai2010_queries.retrieved(test, max(E, 1))
+    more = [documents[best[row, :E][known[row, :E]]].sum(axis=0) for row in range(len(best))]
+    expected = test.means(test.exact + beta * (np.array(more) @ documents.T).astype(np.float32))
+    assert record["metrics"]["map"]["mean"] == pytest.approx(expected["map"], abs=1e-3)
+    assert record["metrics"]["rank_loss@half"]["mean"] <= record["metrics"]["rank_loss"]["mean"]
+
+
+def test_popularity_is_added_to_the_fits_of_the_row(keywords, table):
+    made = table(bai2010_queries, "k10-all-words", identities=(1.0,), max_iter=4, ssi_boosts=(0.0, 0.3))
+    rows = bai2010_queries.TABLES["k10-all-words"].rows
+    alone, added = (records.read(made.fill(row, rows[row])) for row in ("ssi-asym", "ssi-asym+popularity"))
+    scores = {point["c"]: point["map"] for point in added["dev"]["grid"]}
+    assert scores[0.0] == pytest.approx(alone["dev"]["map"]) and scores[0.3] != scores[0.0]
+    assert added["seeds"] == alone["seeds"] and added["fit"]["history"] == alone["fit"]["history"]
+    assert added["config"] == {**added["config"], **{name: alone["config"][name] for name in (
+        "learning_rate", "identity", "k", "max_iter", "max_terms")}}
+
+
 def test_hashed_words_are_the_other_ones_and_a_mixture_is_no_worse_on_dev(keywords, table):
     made = table(bai2010_queries, "k10-all-words", num_terms=60, identities=(1.0,), max_iter=4)
     closest = bai2010_queries.closest_words(made.data, 60)

@@ -138,7 +138,7 @@ def sklearn_peers(sheet: Sheet, few: scipy.sparse.csr_matrix, words: np.ndarray)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         nmf = decomposition.NMF(k, init="random", solver="mu", beta_loss="kullback-leibler", max_iter=1, random_state=0)
-        lda = decomposition.LatentDirichletAllocation(k, max_iter=1, random_state=0)
+        lda = decomposition.LatentDirichletAllocation(k, max_iter=1, random_state=0, n_jobs=sheet.cores)
         for model in (nmf, lda):
             model.fit(few[: max(k // 10, 5)])
     nmf.max_iter, nmf.components_ = 200, np.ascontiguousarray(words.T)
@@ -149,7 +149,7 @@ def sklearn_peers(sheet: Sheet, few: scipy.sparse.csr_matrix, words: np.ndarray)
 
 
 def tomotopy_peer(sheet: Sheet, few: scipy.sparse.csr_matrix, k: int):
-    """LDA of tomotopy, trained for a moment on the documents, and its ``infer`` on one core."""
+    """LDA of tomotopy, trained for a moment on the documents, and its ``infer`` on as many cores as the others have."""
     tomotopy = installed("tomotopy")
     if tomotopy is None:
         sheet.missing("tomotopy LDA", "tomotopy is not installed")
@@ -162,6 +162,6 @@ def tomotopy_peer(sheet: Sheet, few: scipy.sparse.csr_matrix, k: int):
     model.train(5, workers=1)
 
     def infer():
-        return np.asarray(model.infer([model.make_doc(text) for text in texts], workers=1)[0])
+        return np.asarray(model.infer([model.make_doc(text) for text in texts], workers=sheet.cores)[0])
 
     yield "tomotopy LDA", infer

@@ -108,8 +108,8 @@ def test_losses_and_missed_limits_stand_on_the_first_screen(place):
     generate(*place)
     text = place[1].read_text()
     first = text[: text.index("# Tables")]
-    assert "| 0.80 | project | SciPy CSR | speed, one-core |" in first
-    assert "Faster in 1 other comparisons, by 2.00 to 2 times." in first
+    assert "| 0.80 | project, forward | SciPy CSR | speed, one-core |" in first
+    assert "Faster in 1 other comparisons, by 2.00 to 2 times, in half of them by at most 2.00." in first
     assert "1 of 2 hold; missed: speed, one-core, project: seconds 0.0612, at most 0.05." in first
     assert "| 003: " in first and "0 of 76" in first and "Table 1: cplsa, jplsa" not in first
     assert "000: Learning" in first and "Table 1: all 6" in first and "pilsa" in first

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import scipy.sparse
 
-from jaxsim import sparse
+from jaxsim import checks, sparse
 from jaxsim.sparse import Terms, host
 from jaxsim.sparse.compilation import seldom
 from jaxsim.sparse.precision import EVALUATION
@@ -26,6 +26,9 @@ def gram(documents: Terms, others: Terms | None = None) -> jax.Array:
     Returns:
       ``[num_terms, other_terms]``; 4 bytes an entry in float32 (1.6 GB at 20,000 terms).
 
+    Raises:
+      ValueError: if the others are not as many.
+
     Example:
       >>> import scipy.sparse
       >>> gram(sparse.from_scipy(scipy.sparse.csr_matrix([[1.0, 2.0]]))).tolist()
@@ -33,6 +36,7 @@ def gram(documents: Terms, others: Terms | None = None) -> jax.Array:
     """
     rows = sparse.to_scipy(documents)
     mates = rows if others is None else sparse.to_scipy(others)
+    checks.expect(rows.shape[0] == mates.shape[0], "others", f"{rows.shape[0]} documents", mates.shape[0])
     long = _are_long(rows) | _are_long(mates)
     total = jax.device_put(_of_short(rows[~long], mates[~long]))
     rows, mates = rows[long], mates[long]

@@ -31,6 +31,23 @@ def test_gram_is_the_dense_one(rng, monkeypatch, share, dtype):
     np.testing.assert_allclose(result, dense.T @ dense, atol=1e-12 if dtype == np.float64 else 1e-5)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_gram_of_two_sides_has_the_same_bits_with_and_without_the_loop(rng, monkeypatch, dtype):
+    shares = np.linspace(0, 1, 40)[:, None] ** 3  # rows without words, short ones and long ones
+    left, right = (documents(rng, (40, terms), dtype)[0] * (rng.random((40, terms)) < shares) for terms in (30, 50))
+    one, other = (sparse.from_scipy(scipy.sparse.csr_matrix(side)) for side in (left, right))
+    found, same = np.asarray(grams.gram(one, other)), np.asarray(grams.gram(one))
+    np.testing.assert_allclose(found, left.T @ right, atol=1e-12 if dtype == np.float64 else 1e-5)
+    assert grams.operations(one, other) == 2 * np.sum((left != 0).sum(axis=1) * (right != 0).sum(axis=1))
+    monkeypatch.setattr(grams.host, "imported", lambda name: None)
+    assert np.array_equal(grams.gram(one, other), found) and np.array_equal(grams.gram(one), same)
+
+
+def test_sides_of_different_length_have_no_products(rng):
+    with pytest.raises(ValueError, match="others: expected 3 documents, got 2"):
+        grams.gram(documents(rng, (3, 4))[1], documents(rng, (2, 4))[1])
+
+
 @pytest.mark.parametrize("shape", [(0, 3), (3, 0)])
 def test_gram_of_nothing(shape):
     result = grams.gram(sparse.from_scipy(scipy.sparse.csr_matrix(shape)))

@@ -97,10 +97,7 @@ class Factor:
 
     def gram_operations(self) -> float:
         """Of the smaller of ``Fᵀ F`` and ``F Fᵀ``: two for every pair of slots of a row, or of a column."""
-        if not self.dual_is_cheaper:
-            return self.primal_operations()
-        along = np.bincount(sparse.to_scipy(self.made).indices).astype(np.float64)
-        return 2.0 * float(np.sum(along**2))
+        return grams.operations_across(self.made) if self.dual_is_cheaper else self.primal_operations()
 
     def primal_operations(self) -> float:
         """Of ``Fᵀ F``."""

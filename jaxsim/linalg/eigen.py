@@ -434,9 +434,8 @@ def _squares(documents: Terms) -> Whole:
     """``Dᵀ D``, or ``D Dᵀ`` of fewer documents than terms."""
     if documents.num_terms <= documents.num_docs:
         return Whole(lambda: grams.gram(documents), grams.operations(documents))
-    across = sparse.to_scipy(documents).T
-    return Whole(lambda: grams.gram(sparse.from_scipy(across.tocsr())),
-                 2.0 * float(np.sum(np.bincount(across.indices).astype(np.float64) ** 2)))
+    return Whole(lambda: grams.gram(sparse.from_scipy(sparse.to_scipy(documents).T.tocsr())),
+                 grams.operations_across(documents))
 
 
 def _lengths(vectors: jax.Array, start: int, of: Callable | None) -> np.ndarray:

@@ -66,6 +66,24 @@ def operations(documents: Terms, others: Terms | None = None) -> float:
     return 2.0 * float(np.sum(slots * mates))
 
 
+def operations_across(documents: Terms) -> float:
+    """Operations of ``F Fᵀ``, the `gram` of the transposed documents.
+
+    Args:
+      documents: as for `gram`.
+
+    Returns:
+      Their number, two for every pair of slots of a column.
+
+    Example:
+      >>> import scipy.sparse
+      >>> operations_across(sparse.from_scipy(scipy.sparse.csr_matrix([[1.0, 2.0]])))
+      4.0
+    """
+    along = np.bincount(sparse.to_scipy(documents).indices).astype(np.float64)
+    return 2.0 * float(np.sum(along**2))
+
+
 def _are_long(rows: scipy.sparse.csr_matrix) -> np.ndarray:
     return _LONG * np.diff(rows.indptr.astype(np.int64)) > rows.shape[1]
 
